@@ -87,7 +87,7 @@ class Forest(Steps["Step"]):
             missing = "coordinates" if coordinates is None else "tree_to_tree"
             self._fail(f"{self.name}/{missing}: the mesh has none before section {end}")
         if not coordinates.shape:
-            self._expect(coordinates, "int32", (None, self.dimension))
+            self._expect_part(coordinates, "coordinates", self.dimension)
         return coordinates, connectivity
 
     def __repr__(self) -> str:

@@ -77,16 +77,16 @@ class Mesh:
         self.dimension = d = forest.dimension
         self.coordinates = coordinates
         number = forest._number("coordinates", coordinates.section.index)
-        forest._expect(coordinates, "int32", (None, d))
-        self.level = self._of_elements("level", number, "uint8")
+        forest._expect_part(coordinates, "coordinates", d)
+        self.level = self._of_elements("level", number)
         has_shapes = forest._has_shapes
-        self.type = self._of_elements("type", number, "uint8") if has_shapes else None
-        self.position = self._of_elements("position", number, "uint64") if has_shapes else None
+        self.type = self._of_elements("type", number) if has_shapes else None
+        self.position = self._of_elements("position", number) if has_shapes else None
         offsets = forest._paired("tree_offsets", "coordinates", number)
-        forest._expect(offsets, "int64", (None,))
-        forest._expect(connectivity, "int64" if has_shapes else "int32", (None, 2 * d))
+        forest._expect_part(offsets, "tree_offsets", d)
+        forest._expect_part(connectivity, "tree_to_tree", d)
         trees = len(connectivity)
-        forest._expect(offsets, "int64", (trees + 1,))
+        forest._expect_part(offsets, "tree_offsets", d, trees + 1)
         if trees == 0:
             forest._fail(f"{connectivity.name}: there is no tree", connectivity)
         self.tree_offsets = self._find_offsets(offsets, trees)
@@ -94,17 +94,17 @@ class Mesh:
         if has_shapes and shapes is None:
             forest._fail(f"{forest.name}/tree_shape: none follows {connectivity.name}", connectivity)
         if shapes is not None:
-            forest._expect(shapes, "uint8", (trees,))
+            forest._expect_part(shapes, "tree_shape", d, trees)
         self.tree_shape: Optional[NDArray[np.uint8]] = None if shapes is None else shapes[...]
         has_same = before is not None and before.key[1] == key[1]
         corners = before.tree_corners if before is not None and has_same else self._find_corners(connectivity, trees)
         self.tree_corners: Optional[NDArray[np.float64]] = corners
         self.checksum = self._check(shapes)
 
-    def _of_elements(self, name: str, number: int, dtype: str) -> Dataset:
+    def _of_elements(self, name: str, number: int) -> Dataset:
         """A dataset of this mesh with one item for each quadrant."""
         found = self._forest._paired(name, "coordinates", number)
-        self._forest._expect(found, dtype, (len(self.coordinates),))
+        self._forest._expect_part(found, name, self.dimension, len(self.coordinates))
         return found
 
     def _of_trees(self, name: str, connectivity: Dataset) -> Optional[Dataset]:
@@ -131,14 +131,14 @@ class Mesh:
             places = self._of_trees("tree_vertices", connectivity)
             if places is None:
                 return None
-            forest._expect(places, "float64", (trees, 2**d, 3))
+            forest._expect_part(places, "tree_vertices", d, trees)
             all_places: NDArray[np.float64] = places[...]
             return all_places
         vertices, corners = self._of_trees("vertices", connectivity), self._of_trees("tree_to_vertex", connectivity)
         if vertices is None or corners is None:
             return None
-        forest._expect(vertices, "float64", (None, 3))
-        forest._expect(corners, "int32", (trees, 2**d))
+        forest._expect_part(vertices, "vertices", d)
+        forest._expect_part(corners, "tree_to_vertex", d, trees)
         most = _core.most_vertices(trees, d)
         if len(vertices) > most:
             forest._fail(f"{vertices.name}: found {len(vertices)} vertices, expected at most {most}", vertices)

@@ -60,7 +60,7 @@ class Particles(Steps["ParticleStep"]):
         found = self._last("offsets", 0, end)
         if found is None:
             self._fail(f"{self.name}/offsets: the cells have none before section {end}")
-        self._expect(found, "int64", (None,))
+        self._expect_part(found, "offsets", 0)
         return found
 
     def __repr__(self) -> str:

@@ -83,11 +83,9 @@ class PatchMesh:
         self.record = record
         d = patches.dimension
         parts = {name: patches._paired(name, "boxes", record) for name in ("level", "ratio", "domain", "geometry")}
-        patches._expect(boxes, "int64", (None, 2, d))
-        patches._expect(parts["level"], "int32", (len(boxes),))
-        patches._expect(parts["ratio"], "int32", (None, d))
-        patches._expect(parts["domain"], "int64", (2, d))
-        patches._expect(parts["geometry"], "float64", (2, d))
+        patches._expect_part(boxes, "boxes", d)
+        for name, part in parts.items():
+            patches._expect_part(part, name, d, len(boxes) if name == "level" else None)
         self.boxes: NDArray[np.int64] = boxes[:]
         self.level: NDArray[np.int32] = parts["level"][:]
         self.ratio: NDArray[np.int32] = parts["ratio"][:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Generic, Iterator, NoReturn, Optional, Sequence, TypeVar
 
+from . import _core
 from ._dataset import Dataset
 from ._errors import FormatError
 from ._group import Group
@@ -42,6 +43,7 @@ class Series:
             name = found[0]
         self.file = file
         self.name = name
+        self._convention = attribute
         self.attrs = Group(file, name).attrs
         if attribute not in self.attrs:
             raise ValueError(f"{file._path}: group {name!r} is not a {what}: it has no attribute {attribute}")
@@ -60,7 +62,7 @@ class Series:
         # The sections of a step begin at its time and end at the next one.
         self._bounds = [*(places or [0]), len(file.sections)]
         for d in self._times:
-            self._expect(d, "float64", ())
+            self._expect_part(d, "time", 0)
         self.times = [float(d[()]) for d in self._times] or [0.0]
 
     def _shared_times(self) -> Sequence[Dataset]:
@@ -116,7 +118,9 @@ class Series:
             self._fail(f"{prefix}{name}: found {records} records, expected one for each of {prefix}{first}")
         return self._record(name, number)
 
-    def _expect(self, dataset: Dataset, dtype: str, shape: tuple[Optional[int], ...]) -> None:
+    def _expect_part(self, dataset: Dataset, name: str, dimension: int, rows: Optional[int] = None) -> None:
+        """Requires that a dataset has the type and shape of the part of a mesh with this name."""
+        dtype, shape = _core.mesh_part(self._convention, self.attrs[self._convention], name, dimension, rows)
         same = len(dataset.shape) == len(shape) and all(n in (None, m) for m, n in zip(dataset.shape, shape))
         if not same or dataset.dtype.name != dtype:
             wanted = ", ".join("any" if n is None else str(n) for n in shape)
