@@ -13,7 +13,8 @@ use super::versioned::{StructIn, StructInOut};
 use scda::{Collective, DataType, Kind, Reader};
 use scda_base::error::{Error, Result};
 use scda_format::meshes::forest::MAX_LEVEL;
-use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest};
+use scda_meshes::forest::fields::{self, FieldType};
+use scda_meshes::forest::read::{self, Distribution, ReadRequest};
 use scda_meshes::forest::shapes::Shapes;
 use std::ffi::{c_int, c_void};
 
@@ -287,7 +288,7 @@ pub unsafe extern "C" fn scda_forest_read_field(
         let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;
         let name = name.utf8("name of a field");
         let rows =
-            of.wanted(components, |wanted| read::field(reader, (group, step), &forest, name, wanted))?;
+            of.wanted(components, |wanted| fields::find(reader, (group, step), &forest, name, wanted))?;
         let data_type = of.number.unwrap_or(rows.0.data_type);
         read_rows(reader, rows, data_type, data)
     };
@@ -325,7 +326,7 @@ pub unsafe extern "C" fn scda_forest_read_counts(
             // SAFETY: the same numbers as bytes.
             unsafe { std::slice::from_raw_parts_mut(counts.as_mut_ptr().cast::<u8>(), bytes) }
         });
-        read::counts(reader, (group, step), &forest, name.utf8("name of a field"), room)
+        fields::read_counts(reader, (group, step), &forest, name.utf8("name of a field"), room)
     };
     on_reader(f, err, body)
 }
@@ -364,7 +365,7 @@ pub unsafe extern "C" fn scda_forest_read_ragged(
         let (group, forest, of) = given_forest(reader, group, m, |_| Type::new(r#type))?;
         let (name, counts) = (name.utf8("name of a field"), bytes(counts, Some(forest.n), "counts"));
         let rows = of.wanted(components, |wanted| {
-            read::ragged(reader, (group, step), &forest, name, wanted, counts)
+            fields::find_ragged(reader, (group, step), &forest, name, wanted, counts)
         })?;
         let data_type = of.number.unwrap_or(rows.0.data_type);
         read_rows(reader, rows, data_type, data)

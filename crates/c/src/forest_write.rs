@@ -10,7 +10,7 @@ use super::steps::{FOREST, attributes_of_time, group_name};
 use super::versioned::StructIn;
 use scda::{Collective, DataType, Writer};
 use scda_meshes::MeshNotes;
-use scda_meshes::forest::write;
+use scda_meshes::forest::{fields, write};
 use std::ffi::{c_int, c_void};
 
 /// Writes the section `about this file`, which explains the format, where it is described, how compressed
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn scda_forest_write_field(
     let body = |writer: &mut Writer, notes: &mut MeshNotes| {
         let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
         let InMemory { dataset, data_type } = field;
-        let rows = write::field(writer, notes, group, &forest, Ok(&dataset))?;
+        let rows = fields::write(writer, notes, group, &forest, Ok(&dataset))?;
         write_rows(writer, rows, data_type, data, lend != 0)
     };
     on_meshes(f, err, body)
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn scda_forest_write_ragged(
         let (group, forest, field) = given_forest(writer, group, m, |_| of_c(&field.read()?))?;
         let InMemory { dataset, data_type } = field;
         let own = bytes(counts, Some(forest.n), "counts");
-        let [of_counts, rows] = write::ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
+        let [of_counts, rows] = fields::write_ragged(writer, notes, group, &forest, Ok(&dataset), own)?;
         // SAFETY: the same numbers as bytes.
         let counts = unsafe { Values::at(counts.pointer().cast()) };
         write_rows(writer, of_counts, DataType::Int64, counts, true)?;

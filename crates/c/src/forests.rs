@@ -11,7 +11,8 @@ use scda_base::numbers::product;
 use scda_format::meshes::checksum::{Checksum, of_quadrants};
 use scda_format::meshes::forest::{MAX_LEVEL, MOST_ATTRIBUTES};
 use scda_meshes::forest::Forest;
-use scda_meshes::forest::read::{self, StoredForest};
+use scda_meshes::forest::connectivity;
+use scda_meshes::forest::read::StoredForest;
 use scda_meshes::forest::shapes::{Elements, Trees};
 use scda_meshes::forest::write::{Arrays, Connectivity, SharedEntities};
 use std::ffi::{c_int, c_void};
@@ -395,7 +396,7 @@ impl<'a> scda_forest_t<'a> {
         (self.tree_to_tree, self.tree_to_face) = (given(&c.tree_to_tree), given(&c.tree_to_face));
         self.num_vertices = c.vertices.len() as u64 / 3;
         (self.vertices, self.tree_to_vertex) = (given(&c.vertices), given(&c.tree_to_vertex));
-        let shared = |s: &read::SharedEntities| scda_forest_shared_t {
+        let shared = |s: &connectivity::SharedEntities| scda_forest_shared_t {
             count: (s.offsets.len() as u64).saturating_sub(1),
             tree_to: given(&s.tree_to),
             offsets: given(&s.offsets),

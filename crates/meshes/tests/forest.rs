@@ -6,7 +6,8 @@ use scda::{
     run_on_threads,
 };
 use scda_format::meshes::checksum::{Checksum, term};
-use scda_meshes::forest::read::{self, Distribution, FieldType, ReadRequest};
+use scda_meshes::forest::fields::{self, FieldType};
+use scda_meshes::forest::read::{self, Distribution, ReadRequest};
 use scda_meshes::forest::write::{self, Arrays, Connectivity};
 use scda_meshes::forest::{Forest, GROUP};
 use scda_meshes::{MeshNotes, steps};
@@ -51,17 +52,17 @@ fn write(comm: ThreadComm, path: &Path, finer: u8) -> Result<()> {
     write::write(&mut file, &mut notes, GROUP, &forest, write::MESH_PARTS | write::DATA, Ok(arrays))?;
     assert!(!write::write_step(&mut file, &mut notes, GROUP, &forest, (1.5, Ok("{}".into())), Ok(arrays))?);
     let what = Dataset::new("level", DataType::Uint8, []);
-    let (dataset, regions) = write::field(&mut file, &mut notes, GROUP, &forest, Ok(&what))?;
+    let (dataset, regions) = fields::write(&mut file, &mut notes, GROUP, &forest, Ok(&what))?;
     file.dataset(&dataset, &regions, level)?;
     let what = Dataset::new("twice", DataType::Uint8, []);
     let counts = bytes((0..forest.n).map(|_| 2_i64.to_ne_bytes()));
     let twice: Vec<u8> = level.iter().flat_map(|level| [*level; 2]).collect();
-    let parts = write::ragged(&mut file, &mut notes, GROUP, &forest, Ok(&what), Ok(&counts))?;
+    let parts = fields::write_ragged(&mut file, &mut notes, GROUP, &forest, Ok(&what), Ok(&counts))?;
     for ((dataset, regions), bytes) in parts.iter().zip([&counts, &twice]) {
         file.dataset(dataset, regions, bytes)?;
     }
     let other = Forest { checksum: Checksum(1), ..forest };
-    let refused = write::field(&mut file, &mut notes, GROUP, &other, Ok(&what)).unwrap_err();
+    let refused = fields::write(&mut file, &mut notes, GROUP, &other, Ok(&what)).unwrap_err();
     assert!(refused.to_string().contains("call scda_forest_write when the mesh has changed"), "{refused}");
     Ok(())
 }
@@ -92,14 +93,15 @@ fn read(comm: ThreadComm, path: &Path) -> Result<()> {
         let checksum = found.checksum;
         let forest = Forest { dimension: 2, trees: 2, quadrants: 5, first, n, checksum, ..Forest::default() };
         let mut counts = vec![0; 8 * own.len()];
-        read::counts(&mut file, (GROUP, -1), &forest, Ok("twice"), Ok(&mut counts))?;
+        fields::read_counts(&mut file, (GROUP, -1), &forest, Ok("twice"), Ok(&mut counts))?;
         let is_type = |found| found == DataType::Uint8;
         let of = FieldType { is_type: &is_type, type_name: "uint8", components: 1, in_bytes: false };
-        let (dataset, regions) = read::ragged(&mut file, (GROUP, 1), &forest, Ok("twice"), &of, Ok(&counts))?;
+        let (dataset, regions) =
+            fields::find_ragged(&mut file, (GROUP, 1), &forest, Ok("twice"), &of, Ok(&counts))?;
         let mut twice = vec![9; 2 * own.len()];
         dataset.read(&mut file, &regions, &mut twice)?;
         assert!(twice.chunks(2).zip(&levels).all(|(found, level)| found == [*level; 2]));
-        let (dataset, regions) = read::field(&mut file, (GROUP, 1), &forest, Ok("level"), &of)?;
+        let (dataset, regions) = fields::find(&mut file, (GROUP, 1), &forest, Ok("level"), &of)?;
         let mut found = vec![9; own.len()];
         dataset.read(&mut file, &regions, &mut found)?;
         assert_eq!(found, levels);

@@ -1,6 +1,7 @@
 //! Checks the mesh and the trees of a forest in bounded memory.
 
-use super::read::{bounded, open_mesh, partition};
+use super::connectivity::bounded;
+use super::read::{open_mesh, partition};
 use crate::read::{Numbers, Source, numbers, open, open_after, open_if};
 use scda_base::numbers::to_usize;
 use scda_format::meshes::MeshError;

@@ -2,15 +2,17 @@
 //! place of quadrants.
 
 pub mod check;
+pub mod connectivity;
+pub mod fields;
 pub mod read;
 pub mod shapes;
 pub mod write;
 
 use crate::write::rows;
-use scda::{Error, ErrorKind, IndexBox, Result};
+use scda::{Error, ErrorKind, IndexBox};
+use scda_format::meshes::MeshError;
 use scda_format::meshes::checksum::Checksum;
 use scda_format::meshes::parts::{ELEMENT, QUADRANT};
-use scda_format::meshes::{MeshError, part_name};
 
 /// The group of a forest if no name is given.
 pub const GROUP: &str = "forest";
@@ -71,22 +73,6 @@ impl Forest<'_> {
     fn rows(&self, shape: &[u64]) -> Vec<IndexBox> {
         rows(shape, self.first, self.n)
     }
-}
-
-/// The name of a field's dataset.
-fn field_name(group: &str, name: &str) -> Result<String> {
-    part_name(group, &format!("fields/{name}"))
-}
-
-/// The sum of this rank's counts of values per quadrant, passed as bytes in memory.
-fn sum(forest: &Forest<'_>, counts: &[u8]) -> Result<u64> {
-    let element = forest.element();
-    let counts = counts.as_chunks().0.iter().map(|count| i64::from_ne_bytes(*count));
-    (forest.first..).zip(counts).try_fold(0_u64, |all, (number, count)| {
-        let more = u64::try_from(count).ok().and_then(|count| all.checked_add(count));
-        more.filter(|all| i64::try_from(*all).is_ok())
-            .ok_or_else(|| Error::range(format!("{element} {number}: found {count} values")))
-    })
 }
 
 /// Makes an error of the file's contents.

@@ -1,25 +1,18 @@
-//! Reads a forest and its fields. Everything is checked before it is used.
+//! Reads a forest. Everything is checked before it is used.
 
+use super::connectivity::{self, Connectivity};
+use super::format;
 use super::write::byte_order;
-use super::{Forest, field_name, format, sum};
-use crate::ranks::{checksum_of_all, spread as sum_over_ranks};
-use crate::read::{
-    RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part, open_after, open_if, values,
-};
-use crate::steps::{dimension, existing, expect_mesh, field as field_of_step, last, need, open, sections};
+use crate::ranks::checksum_of_all;
+use crate::read::{RankSource, RecordChoice, Source, numbers, numbers_if, open as open_part};
+use crate::steps::{dimension, expect_mesh, last, need, open, sections};
 use crate::write::rows;
-use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, IndexBox, Partition, Reader, Result};
+use scda::{Collective, DataType, DatasetHandle, Error, ErrorKind, Reader, Result};
 use scda_base::memory::{reserve, resize};
 use scda_base::numbers::to_usize;
 use scda_format::meshes::checksum::Checksum;
-use scda_format::meshes::forest::{
-    MAX_LEVEL, MOST_ATTRIBUTES, QuadrantCheck, SharedKind, check_bounds, check_faces, check_partition,
-    check_tree_offsets, most_vertices,
-};
-use scda_format::meshes::parts::{
-    COORDINATES, DATA, LEVEL, PARTITION, Part, TREE_ATTRIBUTES, TREE_OFFSETS, TREE_TO_FACE, TREE_TO_TREE,
-    TREE_TO_VERTEX, VERTICES,
-};
+use scda_format::meshes::forest::{MAX_LEVEL, QuadrantCheck, check_partition, check_tree_offsets};
+use scda_format::meshes::parts::{COORDINATES, DATA, LEVEL, PARTITION, TREE_OFFSETS};
 use scda_format::meshes::{Convention, MeshError, attributes, part_name};
 use std::ops::Range;
 
@@ -51,42 +44,6 @@ pub struct ReadRequest<'a> {
     pub data_bytes: u32,
     /// Which quadrants each rank gets.
     pub distribution: Distribution<'a>,
-}
-
-/// Edges or corners that trees share.
-#[derive(Clone, Debug, Default)]
-pub struct SharedEntities {
-    /// The number of each edge (corner) of each tree, or -1.
-    pub tree_to: Vec<i32>,
-    /// Where the entries of each begin and end. Empty if there are none.
-    pub offsets: Vec<i32>,
-    /// The tree of each entry.
-    pub to_tree: Vec<i32>,
-    /// The edge (corner) of that tree.
-    pub to_code: Vec<i8>,
-}
-
-/// How trees are connected, and where they are.
-#[derive(Clone, Debug, Default)]
-pub struct Connectivity {
-    /// The number of trees.
-    pub trees: u64,
-    /// The tree across each face.
-    pub tree_to_tree: Vec<i32>,
-    /// The face of that tree.
-    pub tree_to_face: Vec<i8>,
-    /// Three coordinates of each vertex; empty without geometry.
-    pub vertices: Vec<f64>,
-    /// The vertices at the corners of each tree.
-    pub tree_to_vertex: Vec<i32>,
-    /// Shared edges of cubes.
-    pub edges: SharedEntities,
-    /// Shared corners.
-    pub corners: SharedEntities,
-    /// The number of bytes that the program stores for each tree.
-    pub attribute_bytes: u32,
-    /// These bytes of all trees.
-    pub attributes: Vec<u8>,
 }
 
 /// A forest that was read.
@@ -134,7 +91,7 @@ pub fn read(file: &mut Reader, group: &str, step: i64, wanted: &ReadRequest<'_>)
     let end = if record < 0 { None } else { file.find(name.as_bytes(), record + 1)? };
     let choice = RecordChoice::Sections(begin..end.unwrap_or(u64::MAX));
     let mut source = RankSource { file, group, choice };
-    found.connectivity = connectivity(&mut source, wanted.dimension, found.trees)?;
+    found.connectivity = connectivity::read(&mut source, wanted.dimension, found.trees)?;
     if found.connectivity.trees < found.trees {
         let words = format!("found {} trees, expected {}", found.connectivity.trees, found.trees);
         return source.hold(Err(MeshError::new("tree_to_tree", words)));
@@ -379,252 +336,4 @@ fn read_data(
     file.agree_on(room)?;
     dataset.read(file, &rows(&dataset.shape, first, n), &mut data)?;
     Ok(data)
-}
-
-/// Reads and checks a connectivity of at most `most_trees` trees.
-///
-/// # Errors
-/// If the connectivity is invalid, and those of the source.
-pub fn connectivity<S: Source>(source: &mut S, d: usize, most_trees: u64) -> Result<Connectivity, S::Error> {
-    let (faces, corners) = (2 * d as u64, 1_u64 << d);
-    let to_tree = open_part(source, &TREE_TO_TREE, d, None)?;
-    let trees = to_tree.shape[0];
-    if trees == 0 || trees > most_trees {
-        let words = format!("found {trees} trees, expected at most {most_trees}, as in the mesh");
-        return source.hold(Err(MeshError::new("tree_to_tree", words)));
-    }
-    let mut c = Connectivity { trees, ..Connectivity::default() };
-    let to_face = open_after(source, &TREE_TO_TREE, &TREE_TO_FACE, d, Some(trees))?;
-    c.tree_to_tree = bounded(source, &TREE_TO_TREE, to_tree, i32::from_ne_bytes, (0, trees))?;
-    c.tree_to_face = bounded(source, &TREE_TO_FACE, to_face, i8::from_ne_bytes, (0, faces * corners / 2))?;
-    // A check does not keep the faces of too many trees.
-    source.hold(check_faces(d, &c.tree_to_tree, &c.tree_to_face))?;
-    if let Some(vertices) = open_if(source, &VERTICES, d, None)? {
-        let count = vertices.shape[0];
-        if count == 0 || count > most_vertices(trees, d) {
-            let words = format!("found {count} vertices for {trees} trees");
-            return source.hold(Err(MeshError::new("vertices", words)));
-        }
-        let of_corners = open_after(source, &VERTICES, &TREE_TO_VERTEX, d, Some(trees))?;
-        c.vertices = values(source, vertices, f64::from_ne_bytes)?;
-        c.tree_to_vertex = bounded(source, &TREE_TO_VERTEX, of_corners, i32::from_ne_bytes, (0, count))?;
-    }
-    if d == 3 {
-        c.edges = shared(source, &SharedKind::EDGES, d, trees)?;
-    }
-    c.corners = shared(source, &SharedKind::corners(d), d, trees)?;
-    if let Some(attributes) = open_if(source, &TREE_ATTRIBUTES, d, Some(trees))? {
-        let bytes = attributes.data_type.item_bytes();
-        let all = trees.saturating_mul(bytes);
-        if all > MOST_ATTRIBUTES {
-            let words = format!("found {all} bytes, expected at most {MOST_ATTRIBUTES}");
-            return source.hold(Err(MeshError::new("tree_attributes", words)));
-        }
-        c.attribute_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        c.attributes = values(source, attributes, u8::from_ne_bytes)?;
-    }
-    Ok(c)
-}
-
-/// The numbers of a dataset, which must be at least `least` and less than `end`.
-pub(super) fn bounded<S: Source, T: Copy + Into<i64>, const N: usize>(
-    source: &mut S,
-    part: &Part,
-    column: S::Column,
-    of: fn([u8; N]) -> T,
-    (least, end): (i64, u64),
-) -> Result<Vec<T>, S::Error> {
-    let most = i64::try_from(end).unwrap_or(i64::MAX) - 1;
-    let columns = column.shape.get(1).copied().unwrap_or(1);
-    numbers(source, column, of, |first, batch| {
-        check_bounds(part.name, batch, (first, columns), (least, most))
-    })
-}
-
-/// Reads edges or corners, if there are any.
-fn shared<S: Source>(
-    source: &mut S,
-    kind: &SharedKind,
-    d: usize,
-    trees: u64,
-) -> Result<SharedEntities, S::Error> {
-    let [in_tree, offsets, to_tree, to_code] = &kind.parts;
-    let (most, most_entries) = (trees.saturating_mul(kind.each), trees.saturating_mul(kind.codes));
-    let Some(of_trees) = open_if(source, in_tree, d, Some(trees))? else {
-        return Ok(SharedEntities::default());
-    };
-    let begins = open_after(source, in_tree, offsets, d, None)?;
-    let owners = open_after(source, in_tree, to_tree, d, None)?;
-    let (rows, entries) = (begins.shape[0], owners.shape[0]);
-    let count = rows.saturating_sub(1);
-    if rows < 2 || count > most || entries > most_entries {
-        let what = kind.what;
-        let words = format!(
-            "found {count} {what}s with {entries} entries, expected 1 to {most} with at most {most_entries}"
-        );
-        return source.hold(Err(MeshError::new(offsets.name, words)));
-    }
-    let mut before = 0;
-    let offsets = numbers(source, begins, i32::from_ne_bytes, |first, batch| {
-        kind.check_offsets(batch, (first, rows), before, entries)?;
-        before = batch.last().copied().map_or(before, i64::from);
-        Ok(())
-    })?;
-    let codes = open_after(source, in_tree, to_code, d, Some(entries))?;
-    let s = SharedEntities {
-        offsets,
-        to_tree: bounded(source, to_tree, owners, i32::from_ne_bytes, (0, trees))?,
-        to_code: bounded(source, to_code, codes, i8::from_ne_bytes, (0, kind.codes))?,
-        tree_to: bounded(source, in_tree, of_trees, i32::from_ne_bytes, (-1, count))?,
-    };
-    // A check does not keep the numbers of too many trees.
-    let found = [s.tree_to.len(), s.offsets.len(), s.to_tree.len()].map(|n| n as u64);
-    if found == [most, rows, entries] {
-        let mut seen = Vec::new();
-        source.agree(resize(&mut seen, most))?;
-        source.hold(kind.check(&s.tree_to, &s.offsets, &s.to_tree, &s.to_code, &mut seen))?;
-    }
-    Ok(s)
-}
-
-/// The required type and shape of a field, so that its values fit the program's memory.
-pub struct FieldType<'a> {
-    /// Whether its type is right.
-    pub is_type: &'a dyn Fn(DataType) -> bool,
-    /// The name of the type in messages.
-    pub type_name: &'a str,
-    /// The number of items in a row; with `in_bytes`, the number of bytes.
-    pub components: u64,
-    /// Whether `components` counts bytes, because the type does not determine the size of an item.
-    pub in_bytes: bool,
-}
-
-impl FieldType<'static> {
-    /// The type of the counts of a ragged field.
-    const COUNTS: Self = FieldType {
-        is_type: &|found| found == DataType::Int64,
-        type_name: "int64",
-        components: 1,
-        in_bytes: false,
-    };
-}
-
-/// Finds a field of a step, which must refer to the mesh of the forest. `ending` is `:count` or empty, `all`
-/// the required number of rows.
-fn find(
-    file: &mut Reader,
-    (group, step): (&str, i64),
-    forest: &Forest<'_>,
-    name: &str,
-    all: u64,
-    wanted: &FieldType<'_>,
-) -> Result<DatasetHandle> {
-    let name = field_name(group, name);
-    let name = file.agree_on(name)?;
-    let of_step = sections(file, group, step)?;
-    let record = need(file, &name, &of_step, step)?;
-    let dataset = existing(file, &name, record)?;
-    let found = dataset.data_type;
-    let columns: u64 = dataset.shape.iter().skip(1).product(); // less than 2^63: the library has compared it
-    let each = if wanted.in_bytes && !found.is_variable() {
-        columns.saturating_mul(found.item_bytes())
-    } else {
-        columns
-    };
-    let words = if !(wanted.is_type)(found) {
-        format!("the type {found}; expected {}", wanted.type_name)
-    } else if dataset.shape.first() != Some(&all) {
-        format!("{} rows; expected {all}", dataset.shape.first().unwrap_or(&1))
-    } else if each != wanted.components {
-        let what = if wanted.in_bytes { "bytes" } else { "items" };
-        format!("{each} {what} in each row; expected {}", wanted.components)
-    } else {
-        expect_mesh(file, &dataset, forest.checksum, "given: read that of the same step")?;
-        return Ok(dataset);
-    };
-    file.agree_on(Err(Error::new(ErrorKind::Format, format!("dataset {name} has {words}"))))
-}
-
-/// Finds a field of a step, for the quadrants of this rank. Returns the dataset and this rank's rows.
-///
-/// # Errors
-/// `NotFound` if there is no such field; `Format` if it has another type, shape or mesh; `Argument`; those of
-/// [`Reader::dataset_record`].
-pub fn field(
-    file: &mut Reader,
-    (group, step): (&str, i64),
-    forest: &Forest<'_>,
-    name: Result<&str>,
-    wanted: &FieldType<'_>,
-) -> Result<(DatasetHandle, Vec<IndexBox>)> {
-    let name = file.agree_on(name)?;
-    let dataset = find(file, (group, step), forest, name, forest.quadrants, wanted)?;
-    let regions = forest.rows(&dataset.shape);
-    Ok((dataset, regions))
-}
-
-/// This rank's part of the values of all ranks.
-fn spread(
-    file: &mut Reader,
-    forest: &Forest<'_>,
-    counts: Result<&[u8]>,
-    kind: ErrorKind,
-) -> Result<Partition> {
-    let own =
-        counts.and_then(|counts| sum(forest, counts).map_err(|error| Error::new(kind, error.to_string())));
-    let own = file.agree_on(own)?;
-    let [values] = sum_over_ranks(file, [own])?;
-    Ok(values)
-}
-
-/// Reads the number of values of each quadrant of this rank, as bytes in memory. The sum over all ranks must
-/// match the values in the file.
-///
-/// # Errors
-/// Those of [`field`] and [`DatasetHandle::read`]; `Format` for counts that do not match the values.
-pub fn counts(
-    file: &mut Reader,
-    (group, step): (&str, i64),
-    forest: &Forest<'_>,
-    name: Result<&str>,
-    counts: Result<&mut [u8]>,
-) -> Result<()> {
-    let own = name.and_then(|name| Ok((name, counts?)));
-    let (name, counts) = file.agree_on(own)?;
-    let dataset =
-        find(file, (group, step), forest, &format!("{name}:count"), forest.quadrants, &FieldType::COUNTS)?;
-    dataset.read(file, &forest.rows(&dataset.shape), &mut *counts)?;
-    let values = spread(file, forest, Ok(&*counts), ErrorKind::Format)?;
-    let found = match field_of_step(file, group, step, Ok(name))? {
-        Some((name, record)) => file.dataset_record(&name, record)?,
-        None => None,
-    };
-    if found.is_some_and(|found| found.shape.first() == Some(&values.total)) {
-        return Ok(());
-    }
-    let words = format!(
-        "the counts of the field {name}: found the sum {}, expected the number of its values",
-        values.total
-    );
-    file.agree_on(Err(Error::new(ErrorKind::Format, words)))
-}
-
-/// Finds a ragged field, which has a number of values of its own for each quadrant. Returns the dataset and
-/// this rank's rows, from `counts` as read by [`counts()`].
-///
-/// # Errors
-/// Those of [`field`]; `Range` for counts that are negative or whose sum is too large.
-pub fn ragged(
-    file: &mut Reader,
-    (group, step): (&str, i64),
-    forest: &Forest<'_>,
-    name: Result<&str>,
-    wanted: &FieldType<'_>,
-    counts: Result<&[u8]>,
-) -> Result<(DatasetHandle, Vec<IndexBox>)> {
-    let name = file.agree_on(name)?;
-    let values = spread(file, forest, counts, ErrorKind::Range)?;
-    let dataset = find(file, (group, step), forest, name, values.total, wanted)?;
-    let regions = rows(&dataset.shape, values.offset, values.count);
-    Ok((dataset, regions))
 }

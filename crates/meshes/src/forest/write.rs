@@ -1,11 +1,11 @@
-//! Writes a forest and its fields.
+//! Writes a forest.
 
-use super::{Forest, field_name, sum};
+use super::Forest;
 use crate::notes::{GroupNotes, MeshNotes, notes_of, read_notes};
 use crate::ranks::spread;
 use crate::steps::write_time;
-use crate::write::{Columns, Rows, field as field_in_group, rows};
-use scda::{Collective, DataType, Dataset, Encode, Error, IndexBox, Layout, Result, Writer};
+use crate::write::{Columns, Rows};
+use scda::{Collective, DataType, Encode, Error, Result, Writer};
 use scda_base::numbers::to_usize;
 use scda_format::meshes::attributes::with_mesh;
 use scda_format::meshes::checksum::{MESH, mixed};
@@ -15,7 +15,6 @@ use scda_format::meshes::parts::{
     TREE_TO_TREE, TREE_TO_TREE_64, TREE_TO_VERTEX, TREE_VERTICES, TYPE, VERTICES,
 };
 use scda_format::meshes::{Convention, DIMENSION};
-use serde_json::Value;
 
 const FOREST: Convention = Convention::Forest;
 
@@ -396,7 +395,7 @@ pub fn write_step(
 }
 
 /// Checks, before something that belongs to quadrants is written, that their mesh is the last one written.
-fn belong(
+pub(super) fn belong(
     file: &mut Writer,
     known: &mut GroupNotes,
     group: &str,
@@ -424,68 +423,4 @@ fn belong(
         ),
     };
     file.agree_on(Err(Error::usage(words)))
-}
-
-/// Prepares writing a field: the dataset to write, and the rows of this rank. `what` has the field's name
-/// within the group; the first number of indices in its shape is ignored.
-///
-/// # Errors
-/// `Usage` if the mesh is not the last one written; `Argument`.
-pub fn field(
-    file: &mut Writer,
-    notes: &mut MeshNotes,
-    group: &str,
-    forest: &Forest<'_>,
-    what: Result<&Dataset>,
-) -> Result<(Dataset, Vec<IndexBox>)> {
-    let what = file.agree_on(what)?;
-    belong(file, notes_of(notes, group), group, forest, &what.name)?;
-    let dataset = field_in_group(group, what, forest.quadrants, Some(forest.element()));
-    let mut dataset = file.agree_on(dataset)?;
-    dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
-    let regions = forest.rows(&dataset.shape);
-    Ok((dataset, regions))
-}
-
-/// Prepares writing a ragged field, which has a number of values of its own for each quadrant: the datasets
-/// of the counts and of the values, and the rows of this rank. `counts` has those of its quadrants, as bytes
-/// in memory.
-///
-/// # Errors
-/// Those of [`field`]; `Range` for counts that are negative or whose sum is too large.
-pub fn ragged(
-    file: &mut Writer,
-    notes: &mut MeshNotes,
-    group: &str,
-    forest: &Forest<'_>,
-    what: Result<&Dataset>,
-    counts: Result<&[u8]>,
-) -> Result<[(Dataset, Vec<IndexBox>); 2]> {
-    let what = file.agree_on(what)?;
-    let name = field_name(group, &format!("{}:count", what.name));
-    let sum = counts.and_then(|counts| sum(forest, counts));
-    let own = name.and_then(|name| Ok((name, sum?)));
-    let (name, own) = file.agree_on(own)?;
-    let [values] = spread(file, [own])?;
-    belong(file, notes_of(notes, group), group, forest, &what.name)?;
-    let sample = format!("{}:sample", what.name);
-    let dataset = field_in_group(group, what, values.total, Some(&sample));
-    let mut dataset = file.agree_on(dataset)?;
-    dataset.attributes = with_mesh(&dataset.attributes, forest.checksum);
-    let regions = rows(&dataset.shape, values.offset, values.count);
-    let mut counts = Dataset::new(name, DataType::Int64, [forest.quadrants]);
-    counts.attributes = format!(
-        "{{\"{MESH}\":\"{}\",\"long_name\":\"number of values of each {}\",\"sample_dimension\":{}}}",
-        forest.checksum,
-        forest.element(),
-        Value::from(sample)
-    );
-    counts.dimension_names = vec![Some(forest.element().to_owned())];
-    counts.layout = match what.layout {
-        Layout::Contiguous => Layout::Contiguous,
-        Layout::Chunked { text, .. } => Layout::Chunked { shape: None, text },
-        Layout::Auto { .. } => Layout::Auto { shape: None },
-    };
-    let of_counts = forest.rows(&counts.shape);
-    Ok([(counts, of_counts), (dataset, regions)])
 }

@@ -8,7 +8,7 @@ use scda_format::meshes::parts::{
 };
 use scda_format::meshes::{Convention, DIMENSION};
 use scda_meshes::forest::check::{self, Mesh};
-use scda_meshes::forest::read::connectivity;
+use scda_meshes::forest::connectivity;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -80,7 +80,7 @@ fn of_quadrants(
     for (first, end) in connectivities(mesh) {
         let section = |part: &str| mesh.last(part, first..end);
         let mut source = Parts { datasets, section: &section, first };
-        trees.insert(first, connectivity(&mut source, dimension, most_trees)?.trees);
+        trees.insert(first, connectivity::read(&mut source, dimension, most_trees)?.trees);
     }
     let mut all = Vec::new();
     for (step, _) in steps.iter() {
