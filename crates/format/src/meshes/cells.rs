@@ -61,6 +61,7 @@ impl CellChecker {
     ///
     /// # Errors
     /// If the cell is wrong.
+    #[inline]
     pub fn add(&mut self, shape: u8, end: i64) -> Result<(), MeshError> {
         let &mut Self { next: cell, begin, all } = self;
         if end < begin || end > all {
@@ -106,6 +107,7 @@ impl CellChecker {
 ///
 /// # Errors
 /// If it is not.
+#[inline]
 pub fn check_point(at: u64, found: i64, points: u64) -> Result<(), MeshError> {
     if u64::try_from(found).is_ok_and(|found| found < points) {
         return Ok(());

@@ -11,6 +11,7 @@ pub struct Checksum(pub u64);
 
 impl Checksum {
     /// Adds the contribution of a quadrant or patch.
+    #[inline]
     #[must_use]
     pub const fn and(self, term: u64) -> Self {
         Self(self.0.wrapping_add(term))
@@ -25,6 +26,7 @@ impl fmt::Display for Checksum {
 
 /// The function h of docs/forest.md: the contribution of the quadrant with this number to the checksum of its
 /// mesh.
+#[inline]
 #[must_use]
 pub const fn term(number: u64, tree: u64, level: u64) -> u64 {
     let place = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -46,6 +48,7 @@ pub fn of_quadrants(first: u64, level: &[u8], end: impl Fn(usize) -> Option<i64>
 }
 
 /// Mixes the bits of a number, so that each of them changes about half of the others.
+#[inline]
 #[must_use]
 pub const fn mixed(v: u64) -> u64 {
     let v = (v ^ v >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -24,6 +24,7 @@ pub const fn most_vertices(trees: u64, dimension: usize) -> u64 {
 ///
 /// # Errors
 /// If number `at` of the offsets, `found`, must not follow `before`.
+#[inline]
 pub fn check_tree_offset(
     at: u64,
     before: i64,
@@ -84,6 +85,7 @@ pub fn check_bounds(
 ///
 /// # Errors
 /// If number `found`, of rank `at` of `ranks`, must not follow `before`.
+#[inline]
 pub fn check_partition(
     at: u64,
     ranks: u64,

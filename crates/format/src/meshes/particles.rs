@@ -10,6 +10,7 @@ pub const MOST: u64 = 1 << 60;
 ///
 /// # Errors
 /// If they cannot.
+#[inline]
 pub fn check_cell(cell: u64, begin: i64, end: i64, all: Option<u64>) -> Result<(), MeshError> {
     let is_within = all.is_none_or(|all| end.unsigned_abs() <= all);
     if begin >= 0 && end >= begin && is_within && (cell > 0 || begin == 0) {

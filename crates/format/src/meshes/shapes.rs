@@ -93,6 +93,7 @@ pub struct Element {
 
 impl Element {
     /// From the datasets of a mesh.
+    #[inline]
     #[must_use]
     pub fn new(coordinates: &[i32], level: u8, kind: u8, position: u64) -> Self {
         let mut corner = [0; 3];
