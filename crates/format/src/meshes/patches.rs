@@ -193,7 +193,7 @@ fn term_of(number: u64, level: i32, cells: &[i64]) -> u64 {
     cells.iter().fold(begin, |value, n| term(value, 0, n.cast_unsigned()))
 }
 
-/// Requires that a mesh has no more levels than [`MOST_LEVELS`].
+/// Requires that a mesh has at most 1000 levels.
 ///
 /// # Errors
 /// If it has more.
