@@ -293,7 +293,7 @@ static void errors (const char *folder) {
   REQUIRE (scda_t8code_save (path.c_str (), forest) == 0);
   refused (path.c_str (), "quad", "dimensions");
   refused (path.c_str (), "tet", "found 6 trees, expected 1");
-  refused (path.c_str (), "periodic", "behind it, expected tree");
+  refused (path.c_str (), "periodic", "across it, expected tree");
   t8_forest_t loaded = scda_t8code_load (path.c_str (), cmesh_of ("hex", MPI_COMM_WORLD), t8_scheme_new_default (), MPI_COMM_WORLD);
   REQUIRE (loaded != nullptr);
   t8_forest_unref (&loaded);

@@ -722,7 +722,7 @@ inline scda_fcontext_t *compare_trees (scda_fcontext_t *f, const char *group, in
     }
     for (size_t face = k * F; face < (k + 1) * F; ++face) {
       if (own.to_tree[face] != m.tree_to_tree64[face] || own.to_face[face] != m.tree_to_face[face]) {
-        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: face %d of tree %llu: found tree %lld (face and orientation %d) behind it, "
+        scda_forest_error_internal (&e, SCDA_ERR_ARG, "the cmesh does not match the file: face %d of tree %llu: found tree %lld (face and orientation %d) across it, "
                                     "expected tree %lld (%d)", static_cast<int> (face - k * F), tree, static_cast<long long> (own.to_tree[face]), own.to_face[face],
                                     static_cast<long long> (m.tree_to_tree64[face]), m.tree_to_face[face]);
       }

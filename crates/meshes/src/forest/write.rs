@@ -173,8 +173,8 @@ fn trees<'a>(
 ) -> Result<()> {
     let (trees, own) = (forest.trees, Rows::From(forest.first_tree, forest.own_trees));
     for (part, bytes, words) in [
-        (&TREE_TO_TREE_64, c.tree_to_tree, "tree behind each face"),
-        (&TREE_TO_FACE, c.tree_to_face, "face of the tree behind each face, with its orientation"),
+        (&TREE_TO_TREE_64, c.tree_to_tree, "tree across each face"),
+        (&TREE_TO_FACE, c.tree_to_face, "face of the tree across each face, with its orientation"),
         (&TREE_SHAPE, c.tree_shape, "shape of each tree, by the numbers of VTK"),
     ] {
         columns.push(part, trees, own, bytes)?.attributes = long_name(words);

@@ -312,7 +312,7 @@ impl BoxReader<'_> {
             let (places, scheduled) = split(places);
             let mut next = [numbered.next()];
             let agreed = team.agree_with(voted.and(scheduled), &mut next)?;
-            mine = self.read_window(&agreed, (parts, targets), (&numbered, wanted, &places), memory);
+            mine = self.read_voted(&agreed, (parts, targets), (&numbered, wanted, &places), memory);
             if next == [FINE] {
                 break;
             }
@@ -326,7 +326,7 @@ impl BoxReader<'_> {
 
     /// Reads the wanted chunks of one vote. All ranks of the node call it with the same places; one with an
     /// error takes part with the others.
-    fn read_window(
+    fn read_voted(
         &mut self,
         agreed: &Agreed<'_>,
         (parts, targets): (&mut [Selection<'_>], &mut [Destination<'_, '_>]),
