@@ -103,7 +103,10 @@ ip link set br0 up
 
 login="ssh -q -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20 -i"
 address() { case $1 in srv) echo 10.77.0.100 ;; *) echo "10.77.0.${1#n}" ;; esac; }
-on() { $login "$folder/key" "root@$(address "$1")" "${@:2}" </dev/null; }
+# One connection to each node, since a login takes a second.
+mount -t tmpfs sockets /mnt
+shared="-o ControlMaster=auto -o ControlPersist=yes -o ControlPath=/mnt/%h"
+on() { $login "$folder/key" $shared "root@$(address "$1")" "${@:2}" </dev/null; }
 all_nodes() { seq -f n%g "$nodes"; }
 
 # boot NODE: starts it, unless it runs.
@@ -131,6 +134,7 @@ booted() {
 }
 # dies NODE: it loses its power.
 dies() {
+  on "$1" -O exit 2>/dev/null || true
   kill -9 -- "-${pids[$1]}" 2>/dev/null || true
   wait "${pids[$1]}" 2>/dev/null || true
   unset "pids[$1]"
@@ -202,7 +206,7 @@ ranks() {
   variables=$(env | grep -oE '^SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)' | sed 's/^/-x /' | tr '\n' ' ')
   shift
   # shellcheck disable=SC2029 # what is expanded here is of here
-  timeout "${limit:-900}" $login "$folder/key" "root@$(address "${each[0]}")" "cd $data; export TMPDIR=/tmp PATH=$PATH LD_LIBRARY_PATH=$with/prefix/lib OMPI_MCA_mpi_yield_when_idle=1
+  timeout "${limit:-900}" $login "$folder/key" $shared "root@$(address "${each[0]}")" "cd $data; export TMPDIR=/tmp PATH=$PATH LD_LIBRARY_PATH=$with/prefix/lib OMPI_MCA_mpi_yield_when_idle=1
     $(env | grep -E '^(SCDA_(COHERENT|IO|[A-Z]+_BYTES|NODE_RANKS|CASES)|OMPI_[A-Za-z_]*)=' | sed "s/=\(.*\)/='\1'/;s/^/export /")
     exec timeout ${limit:-900} mpiexec --mca plm_rsh_agent '$login /run/keys/key' --mca plm_rsh_no_tree_spawn 1 --mca btl tcp,self,vader \
       --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 --mca btl_vader_single_copy_mechanism none \
@@ -278,7 +282,7 @@ series() {
     grep -q '^error' "$whole" || { echo "FAILED: $1: no job has met it"; lost=1; }
     ;;
   esac
-  [ $lost = 0 ] && echo "$1: $2 times, $met while a job ran, $said checkpoints $how, nothing lost"
+  [ $lost = 0 ] && echo "$1: $met times while a job ran, of $2 jobs, $said checkpoints $how, nothing lost"
 }
 some_node() { echo "n$((1 + RANDOM % nodes))"; }
 killed_process() { on "$(some_node)" "pkill -9 -n -f '[f]fi-tests/cluster'" || true; }
@@ -290,10 +294,18 @@ node_dies() {
   booted $node
   mount_on $node "$filesystem" >>"$log" 2>&1
 }
-server_dies() {
-  dies srv
-  boot srv
-  booted srv
+server_dies() { # up to five times in a job, each time while it commits
+  local n said
+  for n in 1 2 3 4 5; do
+    [ $n = 1 ] || met=$((met + 1))
+    said=$(grep -c '^step' "$now") || true
+    dies srv
+    boot srv
+    booted srv
+    until [ "$(grep -c '^step' "$now")" -gt "$said" ] || ! kill -0 "$job" 2>/dev/null; do sleep 0.2; done
+    sleep "0.$((RANDOM % 10))"
+    kill -0 "$job" 2>/dev/null || return 0
+  done
 }
 network_is_cut() {
   local node
@@ -412,7 +424,7 @@ shell)
   filesystem=$2
   up "$2"
   export -f on ranks address all_nodes
-  export login folder data nodes with tests
+  export login shared folder data nodes with tests
   bash --norc || true
   exit
   ;;
@@ -442,7 +454,9 @@ for filesystem; do
     speed:*) check speed && check speed $((2 * nodes)) ;;
     quota:nfs*) check with_quota "$times" ;;
     checkpoints:*) check many_checkpoints "${SCDA_CLUSTER_CHECKPOINTS:-1000}" ;;
-    killed_process:* | node_dies:* | *:nfs*) check series "$trial" "$times" 40 append ;; # the others are of a server
+    killed_process:*) check series "$trial" "$times" 8 append ;; # most of a job is its start
+    server_dies:nfs*) check series "$trial" "$times" 100 append ;;
+    node_dies:* | *:nfs*) check series "$trial" "$times" 40 append ;; # the others are of a server
     esac
   done
   echo "$filesystem: $((SECONDS - begin)) s"
