@@ -8,7 +8,7 @@ set -euo pipefail
 steps=(package "tests openmpi" "tests mpich" "tests serial" strangers instructions mpis subproject "python 7000"
   limits large_streams ranks digits "power_loss 1000000" each model "background 10000" injected "codes_fuzz 5000" "fuzz 3000" "views 2000" "mutated_views 500000"
   t8code dealii amrex fenicsx pyfr "debian trixie" "debian sid" offline reproduce address
-  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "checkpoints 10000" "simulation 100000")
+  "kills 300" "kills_of killed_append 300" "kills_of killed_streams 300" "kills_behind 1000" "powerless 300" "cluster all" "deaths 1000" "checkpoints 10000" "simulation 100000")
 if [ "$*" = --list ]; then
   printf '%s\n' "${steps[@]}"
   exit
@@ -335,6 +335,15 @@ step_powerless() {
 step_cluster() {
   library openmpi
   patience=20000 measured scripts/cluster.sh $folder "$@"
+}
+# step_deaths N: N jobs on two nodes of which a process is killed, N/10 of which a node dies, and N/50 that meet up to five crashes of the server
+step_deaths() {
+  local series
+  library openmpi
+  for series in killed_process:1 node_dies:10 server_dies:50; do
+    patience=20000 measured env SCDA_CLUSTER_NODES=2 SCDA_CLUSTER_TESTS="${series%:*}" "SCDA_CLUSTER_TIMES=$((($1 - 1) / ${series#*:} + 1))" \
+      scripts/cluster.sh $folder nfs4.2
+  done
 }
 # step_checkpoints N: so many on two nodes, while processes, nodes and the server of NFS die
 step_checkpoints() {
