@@ -128,8 +128,7 @@ impl<S: SessionState> Session<S> {
         let state = self.usable()?;
         // A rank that is alone need not wait to report its own error, even an earlier one.
         let is_alone = state.team().is_alone();
-        if is_alone && state.team().has_deferred() {
-            let failure = state.team().take_deferred();
+        if is_alone && let Err(failure) = state.team().agree(Ok(())).map(drop) {
             return Err(self.failed(failure));
         }
         let call = Call { _limited: state.limit_memory(), is_alone };
@@ -145,11 +144,9 @@ impl<S: SessionState> Session<S> {
     pub fn end<T>(&mut self, call: &Call, result: Result<T, Failure>) -> Result<T> {
         let Some(state) = &mut self.state else { return Err(closed()) };
         let result = match result {
-            Ok(value) if call.is_alone => match state.team().has_deferred() {
-                false => return Ok(value),
-                true => Err(state.team().take_deferred()),
-            },
-            Ok(value) if state.checks_every_call() => state.team().agree(Ok(())).map(|_| value),
+            Ok(value) if call.is_alone || state.checks_every_call() => {
+                state.team().agree(Ok(())).map(|_| value)
+            }
             other => other,
         };
         result.map_err(|failure| self.failed(failure))

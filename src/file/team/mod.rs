@@ -274,15 +274,6 @@ impl Team {
         }
     }
 
-    /// Removes and returns the deferred error, for a rank that is alone.
-    #[cold]
-    pub fn take_deferred(&mut self) -> Failure {
-        match self.agree(Ok(())) {
-            Err(failure) => failure,
-            Ok(_) => Failure::Agreed(Error::new(ErrorKind::Internal, "an error was lost")),
-        }
-    }
-
     /// Whether this rank has deferred an error.
     #[inline]
     pub fn has_deferred(&self) -> bool {
