@@ -724,17 +724,13 @@ fn the_elements_of_a_varray_are_streams() {
                 assert!(error.to_string().contains("it is no uncompressed varray"), "{error}");
             });
         }
-        // A varray by where it is, also while it is read itself.
+        // While another varray is read.
         let mut file = Reader::open(Solo, &path, &options()).unwrap();
-        let first = file.next_section(true).unwrap().unwrap();
+        file.next_section(true).unwrap().unwrap();
         let mut sizes = [0; 2];
         file.read_varray_sizes(&[2], Some(&mut sizes)).unwrap();
-        let streams = file.inspect().varray_streams(first.offset).unwrap().unwrap();
-        assert_eq!((&**streams.name(), streams.tasks()), (&b"first"[..], 2));
         file.streams_record(b"log", 1).unwrap().unwrap();
         file.read_varray(&[2], Some(&sizes), None, Sink::Skip).unwrap();
-        let end = file.inspect().file_size().unwrap();
-        assert!(file.inspect().varray_streams(end).unwrap().is_none());
     }
     // A varray whose sizes say more than the file has.
     let good = std::fs::read(&path).unwrap();

@@ -12,7 +12,7 @@ use super::Reader;
 use super::local_reader::ReadsLocally;
 use super::lookup::{Lookup, LookupCache};
 use super::sections::{CurrentSection, SectionReader, check_room, other_sizes};
-use super::{Inspector, Section};
+use super::Section;
 use crate::file::source::{Sink, Sizes};
 use crate::file::team::{Failure, Function, Topic};
 use scda_base::error::{Error, ErrorKind, Result, quote};
@@ -117,26 +117,6 @@ impl Stream {
     /// The stream as [`std::io::Read`] and `Seek`, from its first byte on.
     pub fn reader(self, file: &mut Reader) -> StreamReader<'_> {
         StreamReader { reader: file, stream: self, position: 0 }
-    }
-}
-
-/// Varrays as streams.
-impl Inspector<'_> {
-    /// The elements of the varray at this offset of the file, as streams; `None` if the section there is not
-    /// a varray, or is compressed. The position in the file does not change.
-    ///
-    /// # Errors
-    /// The errors of [`Reader::seek`] and [`Reader::next_section`].
-    pub fn varray_streams(&mut self, offset: u64) -> Result<Option<Streams>> {
-        self.0.session.operate(|state| {
-            state.streams().aside(|this| {
-                this.sections.seek(offset)?;
-                this.lookup().next_section(true)?;
-                let user = this.sections.header().map(|section| section.user);
-                let packed = user.zip(this.packed());
-                Ok(packed.map(|(user, packed)| Streams { user, parts: Vec::new(), packed: Some(packed) }))
-            })
-        })
     }
 }
 
