@@ -433,9 +433,16 @@ mod tests {
             println!("skipped: this file system does not tell what is in its cache");
             return;
         }
-        file.sync().unwrap();
         let is_of_memory = rustix::fs::fstatfs(&file).unwrap().f_type == 0x0102_1994;
-        assert!(!is_cached(&file) || is_of_memory);
+        // On a busy machine, the kernel may still use the page, and keeps it then.
+        let is_dropped = (0..100).any(|_| {
+            file.sync().unwrap();
+            !is_cached(&file) || {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                false
+            }
+        });
+        assert!(is_dropped || is_of_memory);
     }
 
     #[test]
