@@ -29,7 +29,7 @@ run 300 $python -m pip install --disable-pip-version-check --no-deps --force-rei
 
 heading "Python package: tests"
 log=$root/$folder/logs/pytest.log
-run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -n $at_once -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore --ignore python/tests/test_import.py --ignore python/tests/test_programs.py --ignore python/tests/test_strangers.py --ignore python/tests/test_corpus.py --deselect tests/test_shapes.py::test_vtk_reads_it --deselect tests/test_texts.py::test_strings_of_numpy python
+run 900 env "SCDA_PREFIX=$with/prefix" $python -m pytest -n $at_once -p no:cacheprovider --ignore-glob 'python/tests/test_xarray*.py' --ignore python/tests/test_addresses.py --ignore python/tests/test_vtk.py --ignore-glob 'python/tests/test_hdf5*.py' --ignore python/tests/test_import.py --ignore python/tests/test_programs.py --ignore python/tests/test_strangers.py --ignore python/tests/test_corpus.py --deselect tests/test_shapes.py::test_vtk_reads_it --deselect tests/test_texts.py::test_strings_of_numpy python
 if grep -qE '^=+ .* skipped' "$log"; then
   grep '^SKIPPED' "$log" >&2
   exit 1
