@@ -31,7 +31,8 @@ pub(crate) fn notes_of<'a>(notes: &'a mut MeshNotes, group: &str) -> &'a mut Gro
     notes.entry(group.to_owned()).or_default()
 }
 
-/// Reads, once, the attributes of a group and its last mesh from a file that is appended to. Something that cannot be read counts as unknown.
+/// Reads, once, the attributes of a group and its last mesh from a file that is appended to. Something that
+/// cannot be read counts as unknown.
 pub(crate) fn read_notes(
     file: &mut Writer,
     known: &mut GroupNotes,

@@ -88,9 +88,9 @@ Examples:
 
 const DESCRIPTION: &str = r#"The user string of OUT is the name of IN. The group / gets an attribute imported, an object with
 format ("HDF5", also for NetCDF-4; "NPZ" or "SDF"), file (the name of IN), bytes (its size) and
-complete (false if something was missing or left out). A damaged file is an error, exit code 1, even if it crashes the HDF5 library. What an
-scda file cannot hold is left out and reported, exit code 3; with --strict it is an error, exit
-code 2.
+complete (false if something was missing or left out). A damaged file is an error, exit code 1, even
+if it crashes the HDF5 library. What an scda file cannot hold is left out and reported, exit code 3;
+with --strict it is an error, exit code 2.
 
 HDF5, NetCDF-4 (both need h5py) and .npz become as follows; the attributes scda_... are explained
 below:
