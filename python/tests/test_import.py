@@ -322,7 +322,7 @@ def test_bools_with_other_values_are_kept_as_integers(others: list[int], tmp_pat
 def test_classic_netcdf_is_refused(tmp_path: Path) -> None:
     with netCDF4.Dataset(tmp_path / "a.nc", "w", format="NETCDF3_CLASSIC"):
         pass
-    with pytest.raises(scda.FormatError, match="byte 0: found a classic format of NetCDF, .* nccopy -k nc4 .*a.nc NEW.nc"):
+    with pytest.raises(scda.FormatError, match="byte 0: found a classic format of NetCDF, .* .nccopy -k nc4 OLD.nc NEW.nc"):
         scda.import_(tmp_path / "a.nc", tmp_path / "a.scda")
 
 

@@ -53,11 +53,12 @@ pub struct scda_dataset<'a> {
     /// `SCDA_ENCODE_TEXT`. With `SCDA_ENCODE_NONE` there are no chunks, and `codec`, `level`, `shuffle` and
     /// the largest errors have no effect.
     pub encode: c_int,
-    /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another one of `SCDA_CODEC_...`. Ignored for
+    /// How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another `SCDA_CODEC_` constant. Ignored for
     /// `SCDA_ENCODE_TEXT`, which uses zlib streams.
     pub codec: c_int,
-    /// The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): that
-    /// which the codec says, and that of the file (`scda_params_t`) for text; after reading: unknown.
+    /// The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): the
+    /// default of the codec; for `SCDA_ENCODE_TEXT`, the level of the file (`scda_params_t`). After reading, -1
+    /// means unknown.
     pub level: c_int,
     /// 1 (default): the bytes of the items of a chunk are shuffled before compression, which makes most
     /// numbers smaller: the first bytes of all items, then the second ones, and so on. 0: they are not.

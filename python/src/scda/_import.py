@@ -93,7 +93,7 @@ def _kind(path: str) -> type[Importer]:
 
         return Hdf5
     if head.startswith(_CLASSIC):
-        raise FormatError(f"{path}: byte 0: found a classic format of NetCDF, expected NetCDF-4: nccopy -k nc4 {path} NEW.nc converts it", 0, path)
+        raise FormatError(f"{path}: byte 0: found a classic format of NetCDF, expected NetCDF-4 (nccopy -k nc4 OLD.nc NEW.nc converts it)", 0, path)
     if head.startswith(_ZIP):
         return _Npz
     if head == _SDF:

@@ -170,7 +170,7 @@ fn decoded(stream: &[u8], metadata: &[u8], bytes: usize, data_type: DataType) ->
     let codecs = &serde_json::from_slice::<serde_json::Value>(metadata).unwrap()["codecs"];
     let last = &codecs.as_array().unwrap().last().unwrap();
     let mut found = Vec::new();
-    // Codecs for which there is no other decoder here.
+    // Not independent of what is tested: for codecs of which nothing here has another decoder.
     let by_the_library = || {
         let (mut decoder, mut out) = (ChunkDecoder::new(true), vec![0; bytes]);
         decoder.stream(stream.len() as u64).unwrap().copy_from_slice(stream);

@@ -1,5 +1,5 @@
-//! Encodes and decodes one chunk of a dataset by its codecs. Each compressor has a module, which does what
-//! [`ChunkCompressor`] requires.
+//! Encodes and decodes one chunk of a dataset by its codecs. Each compressor has a module, with an `impl
+//! ChunkCompressor`.
 
 mod bits;
 pub(super) mod blosc;

@@ -1,6 +1,6 @@
-//! The codecs of datasets: all that is told about them apart from the bytes that they make, which are those
-//! of `scda_codec::chunk`. In the metadata of a dataset, they are a list in JSON. Names and configurations
-//! are those of Zarr v3, and of numcodecs for names that begin with `numcodecs.`.
+//! The codecs of datasets: their numbers and names, their JSON in the metadata of a dataset, and their HDF5
+//! filters. `scda_codec::chunk` encodes and decodes. Names and configurations are those of Zarr v3, and of
+//! numcodecs for names that begin with `numcodecs.`.
 
 use super::{DataType, Dataset, Kind, Layout};
 use serde_json::{Map, Value};
@@ -136,9 +136,9 @@ compressors! {
     Pcodec = "numcodecs.pcodec", "a level, 0 to 12";
 }
 
-/// What is told about a compressor in the metadata, to users, and to HDF5.
+/// The parameters of a compressor: how the metadata, users and HDF5 see them.
 trait Parameters {
-    /// Those of a configuration, for items of this type; `None` if it is not as expected.
+    /// The parameters in a configuration, for items of this type; `None` if it is not as expected.
     fn of_json(configuration: Configuration<'_>, data_type: DataType) -> Option<Self>
     where
         Self: Sized;

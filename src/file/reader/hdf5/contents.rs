@@ -201,7 +201,8 @@ impl Contents {
     /// The dataset whose data are in the section at this offset.
     ///
     /// # Errors
-    /// `Format` if an outline may lack it.
+    /// `Format` if an outline may lack it. `add` then counts the section as damaged, hence hidden, and `view`
+    /// reads the whole file, because it uses no outline of a file with hidden sections.
     fn with_data(&self, data: u64) -> Result<Option<usize>> {
         match self.found.binary_search_by_key(&data, |found| found.data) {
             Ok(number) => Ok(Some(number)),
