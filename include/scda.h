@@ -1031,13 +1031,14 @@ struct scda_dataset {
    */
   int encode;
   /**
-   * How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another one of `SCDA_CODEC_...`. Ignored for
+   * How chunks are compressed: `SCDA_CODEC_ZSTD` (default) or another `SCDA_CODEC_` constant. Ignored for
    * `SCDA_ENCODE_TEXT`, which uses zlib streams.
    */
   int codec;
   /**
-   * The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): that
-   * which the codec says, and that of the file (`scda_params_t`) for text; after reading: unknown.
+   * The level of compression of chunks, 0 to 9; 0 does not compress, except with Pcodec. -1 (default): the
+   * default of the codec; for `SCDA_ENCODE_TEXT`, the level of the file (`scda_params_t`). After reading, -1
+   * means unknown.
    */
   int level;
   /**
