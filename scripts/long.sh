@@ -331,7 +331,7 @@ step_powerless() {
     done
   done
 }
-# step_cluster quick|all|FILESYSTEM...: nodes with kernels of their own and network file systems: quick takes eight minutes, all some hours
+# step_cluster quick|all|FILESYSTEM...: nodes with kernels of their own and network file systems: quick takes six minutes, all some hours
 step_cluster() {
   library openmpi
   patience=20000 measured scripts/cluster.sh $folder "$@"
